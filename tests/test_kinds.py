@@ -313,6 +313,15 @@ def test_compiled_and_interpreted_intervals_are_the_same_to_the_bit():
     assert compiled == interpreted != ""
 
 
+@pytest.mark.parametrize("kind", NoiseKind)
+def test_kernels_read_off_the_code_what_the_traits_say(kind):
+    code = kinds.CODES[kind]
+    assert kinds.Kind(code).noise is kind
+    assert kind.traits.bounded == (code >= kinds.BOUNDED)
+    assert kind.traits.unbounded == (code < kinds.EXACT)
+    assert kind.traits.exact == (code == kinds.EXACT)
+
+
 def test_a_kind_may_be_given_as_the_enum_and_is_kept_as_its_word():
     for kind in NoiseKind:
         numbers = {NoiseKind.BOUNDED: (0, 1), NoiseKind.SUB_GAUSSIAN: (0.5, Dependence.INDEPENDENT)}.get(

@@ -13,7 +13,7 @@ from lexbandits.study.errors import StudyError
 from lexbandits.study.objective import AUTO, DIRECTIONS, Objective, near_kind
 
 Source = Literal["inspect", "lm_eval", "promptfoo", "pytest_benchmark", "hyperfine", "table"]  # of read.py
-NUMBERS_OF: dict[str, int] = {AUTO: 0, **{kind: kind.n_numbers for kind in NoiseKind}}
+NUMBERS_OF: dict[str, int] = {AUTO: 0, **{kind: kind.traits.n_numbers for kind in NoiseKind}}
 SHAPE = "NAME max|min [MARGIN [UNIT]] [KIND [LOW HIGH]] [key=value …]"
 LONG = 5.0  # seconds that a table may take without a word before
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)

@@ -40,14 +40,19 @@ class NoiseKind(Code):
     BERNOULLI = "bernoulli"
 
     @property
+    def traits(self) -> "Traits":
+        """What it says something about."""
+        return TRAITS[self]
+
+    @property
     def is_bounded(self) -> bool:
         """Whether values have bounds, and the noise may be any within them."""
-        return self in (NoiseKind.BOUNDED, NoiseKind.BERNOULLI)
+        return self.traits.bounded
 
     @property
     def n_numbers(self) -> int:
         """How many numbers go with it: the two bounds, or the scale."""
-        return {NoiseKind.BOUNDED: 2, NoiseKind.SUB_GAUSSIAN: 1}.get(self, 0)
+        return self.traits.n_numbers
 
 
 class Dependence(Code):
@@ -71,9 +76,47 @@ class Missing(Code):
     DROP = "drop"
 
 
+class Traits(NamedTuple):
+    """What a kind of noise says something about: asked of it everywhere but in kernels."""
+
+    n_numbers: int = 0  # that go with it: the two bounds, or the scale
+    bounded: bool = False  # values have bounds, and the noise may be any within them
+    exact: bool = False  # there is none
+    scaled: bool = False  # its scale is known
+    normal: bool = False  # of a continuous law, whose values never repeat
+    approximate: bool = False  # what is said holds for many results
+    about_one_arm: bool = True  # and about two that are weighed unequally; else about differences alone
+    about_averages: bool = False  # about the mean of several values beside one value
+    not_about_lists: str = ""  # why it says nothing about values drawn without replacement
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether there is noise, and values have no bounds."""
+        return not (self.bounded or self.exact)
+
+
+TRAITS = {
+    NoiseKind.SUB_GAUSSIAN: Traits(
+        n_numbers=1,
+        scaled=True,
+        about_averages=True,
+        not_about_lists="given the mean of a list, its values are not sub-Gaussian of the same scale",
+    ),
+    NoiseKind.GAUSSIAN: Traits(normal=True),
+    NoiseKind.FINITE_VARIANCE: Traits(approximate=True),
+    NoiseKind.SYMMETRIC: Traits(
+        about_one_arm=False,
+        not_about_lists='"symmetric" noise says nothing about a list, which is drawn without replacement',
+    ),
+    NoiseKind.EXACT: Traits(exact=True, about_averages=True),
+    NoiseKind.BOUNDED: Traits(n_numbers=2, bounded=True, about_averages=True),
+    NoiseKind.BERNOULLI: Traits(bounded=True, about_averages=True),
+}
+
 # The same for kernels, in the order of `NoiseKind`; those from BOUNDED on have values in [low, high].
 SUB_GAUSSIAN, GAUSSIAN, FINITE_VARIANCE, SYMMETRIC, EXACT, BOUNDED, BERNOULLI = range(7)
-CODES = {kind: code for code, kind in enumerate(NoiseKind)}
+NAMES = tuple(NoiseKind)
+CODES = {kind: code for code, kind in enumerate(NAMES)}
 FORMS = (
     '"gaussian", "symmetric", "bernoulli", ("bernoulli", "worst"), ("bounded", lo, hi), '
     '("bounded", lo, hi, "worst"), ("sub_gaussian", sd), '
@@ -92,6 +135,16 @@ class Kind(NamedTuple):
     sd: float = math.nan  # sub-Gaussian scale of one arm's values,
     pair_sd: float = math.nan  # and of the difference of two arms' values in one pass
     worst: float = 0.0  # 1 if a missing value counts as the worst it could have been, or IN_PART
+
+    @property
+    def noise(self) -> NoiseKind:
+        """What people call it."""
+        return NAMES[int(self.code)]
+
+    @property
+    def traits(self) -> Traits:
+        """What it says something about; kernels compare codes."""
+        return TRAITS[self.noise]
 
 
 Setting = str | list[Any]  # "gaussian" or ["bounded", 0.0, 1.0]: JSON keeps it

@@ -14,7 +14,7 @@ import numpy as np
 
 from lexbandits._arrays import Counts, Vector
 from lexbandits.evidence.interval import told_difference
-from lexbandits.evidence.kinds import BERNOULLI, BOUNDED, EXACT, SUB_GAUSSIAN, Kind, spread_kinds
+from lexbandits.evidence.kinds import Kind, NoiseKind, spread_kinds
 from lexbandits.forecasting.scenarios import COIN, FIXED, NORMAL, TABLE, Scenario
 from lexbandits.policies.tolerance.lexelim_tol import LexElimTol
 from lexbandits.policies.tolerance.state import pair_of
@@ -94,7 +94,7 @@ class Measured:
             if self.coins[i]:
                 share = (singles[:, i, 1] * n[:, i] + 0.5) / (n[:, i] + 1.0)
                 found[:, i] = share * (1.0 - share) * (kind.high - kind.low) ** 2
-            elif kind.code >= BOUNDED:
+            elif kind.traits.bounded:
                 found[:, i] = for_one[:, i] * (kind.high - kind.low) ** 2
             else:
                 found[:, i] = for_one[:, i]
@@ -106,7 +106,7 @@ class Measured:
         K, m = policy.max_arms, policy.n_objectives
         found = np.zeros(m)
         for i, kind in enumerate(kinds_of(policy)):
-            scale = (2.0 * (kind.high - kind.low)) ** 2 if kind.code >= BOUNDED else 1.0
+            scale = (2.0 * (kind.high - kind.low)) ** 2 if kind.traits.bounded else 1.0
             common = expected = 0.0
             for a in range(K):
                 for b in range(a + 1, K):
@@ -150,7 +150,7 @@ class Posterior:
         self._variances = measured.variances()
         self._shared = measured.shared(self._variances)
         self.known = measured.counts >= LEAST
-        self._exact = {i: policy.known_exactly(i) for i in range(m) if self._kinds[i].code == EXACT}
+        self._exact = {i: policy.known_exactly(i) for i in range(m) if self._kinds[i].traits.exact}
         for i, values in self._exact.items():
             self.known[:, i] = [arm in values for arm in range(K)]
         self.at_bounds: list[int] = []  # objectives of unknown spread: values at the bounds, the worst case
@@ -169,18 +169,18 @@ class Posterior:
             unsaid = [a for a in lacking if self.prior is None or math.isnan(self.prior.low[a, i])]
             if self.prior is None or unsaid:
                 raise MissingPrior(unsaid[0], i, "mean")
-            needs_sd = not self.prior.coins[i] and kind.code not in (EXACT, SUB_GAUSSIAN)
+            needs_sd = not self.prior.coins[i] and not (kind.traits.exact or kind.traits.scaled)
             if needs_sd and math.isnan(self.prior.sd[i]) and not self.known[offered, i].any():
-                if kind.code < BOUNDED:
+                if not kind.traits.bounded:
                     raise MissingPrior(lacking[0], i, "sd")
                 self.at_bounds.append(i)
 
     def _how(self, i: int) -> int:
-        if self._kinds[i].code == EXACT:
+        if self._kinds[i].traits.exact:
             return FIXED
         if self.measured.coins[i] or i in self.at_bounds:
             return COIN
-        if self._kinds[i].code >= BOUNDED or self._resampled(i):
+        if self._kinds[i].traits.bounded or self._resampled(i):
             return TABLE
         return NORMAL
 
@@ -216,7 +216,7 @@ class Posterior:
             means[:, i] = self._drawn_means(rng, i, sds[:, i])
             if self.prior is not None:
                 self._fill_in(rng, i, means, sds)
-            if kind.code >= BOUNDED:
+            if kind.traits.bounded:
                 room = 1e-9 * (kind.high - kind.low)
                 means[:, i] = np.clip(means[:, i], kind.low + room, kind.high - room)
         tables = self._tables.copy()
@@ -238,7 +238,7 @@ class Posterior:
         unknown = ~known & ~np.isnan(prior.low[:, i])
         where = rng.random(unknown.sum())
         means[unknown, i] = prior.low[unknown, i] + where * (prior.high[unknown, i] - prior.low[unknown, i])
-        typical = kind.sd if kind.code == SUB_GAUSSIAN else prior.sd[i]
+        typical = kind.sd if kind.traits.scaled else prior.sd[i]
         if math.isnan(typical) and known.any():
             typical = math.sqrt(float(np.mean(self._variances[known, i])))
         sds[~known, i] = 0.0 if math.isnan(typical) else typical
@@ -294,4 +294,4 @@ def offered_arms(policy: LexElimTol) -> tuple[int, ...]:
 
 def coins_of(policy: LexElimTol) -> tuple[bool, ...]:
     """The objectives whose values are taken to be one of two ends, as far as the policy knows."""
-    return tuple(kind.code == BERNOULLI for kind in kinds_of(policy))
+    return tuple(kind.noise is NoiseKind.BERNOULLI for kind in kinds_of(policy))

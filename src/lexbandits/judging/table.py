@@ -672,8 +672,8 @@ def _check_clusters(table: Table, largest: int) -> None:
     if table.largest_cluster is not None and largest > table.largest_cluster:
         raise StudyError(f"a cluster has {largest} items, more than max_cluster={table.largest_cluster}")
     for objective in table.objectives:
-        if objective.kind is NoiseKind.SUB_GAUSSIAN:
+        if objective.kind.traits.scaled:
             raise StudyError(
-                f'{objective}: nobody knows the scale of a cluster of "sub_gaussian" values: '
+                f'{objective}: nobody knows the scale of a cluster of "{objective.kind}" values: '
                 'say "gaussian" or ("bounded", low, high)'
             )

@@ -309,7 +309,7 @@ def judge(
                 'sequential=True has neither scope="items" nor cluster=, and takes baseline= and candidate= '
                 "together or not at all"
             )
-        unpaired = [o for o in cells.objectives if o.kind is NoiseKind.SYMMETRIC and not cells.is_paired]
+        unpaired = [o for o in cells.objectives if not (o.kind.traits.about_one_arm or cells.is_paired)]
         if unpaired:
             raise StudyError(
                 f'{unpaired[0]}: rows that nothing pairs give "symmetric" noise no evidence at many looks: '

@@ -1,6 +1,7 @@
 """What an algorithm is (`Rules` on a state) and what a user drives (`Policy`)."""
 
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,17 @@ from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import kernel
 
 NEVER = 2**62  # more pulls than any run has
+
+
+class Left(IntEnum):
+    """The columns of `Arms.left`."""
+
+    LEFT_AT = 0  # the round of the elimination; 0 while active
+    LEFT_ON = 1  # its objective
+    LEFT_TO = 2  # and the rival
+
+
+LEFT_AT, LEFT_ON, LEFT_TO = map(int, Left)  # for kernels: see tolerance/state.py
 
 
 class Steps(NamedTuple):
@@ -101,7 +113,7 @@ class Arms(NamedTuple):
     sums: Vector  # (K, m)
     means: Vector  # (K, m) sums / pulls, kept so that no filter divides; 0 before the first pull
     active: NDArray[np.bool_]  # (K,)
-    left: Counts  # (K, 3) round (0 while active), objective and rival of the elimination
+    left: Counts  # (K, 3) see `Left`
     told: Counts  # (1,) rewards told in all
 
 
@@ -116,7 +128,7 @@ def untried(n_arms: int, n_objectives: int) -> Arms:
         sums=np.zeros((n_arms, n_objectives)),
         means=np.zeros((n_arms, n_objectives)),
         active=np.ones(n_arms, np.bool_),
-        left=np.zeros((n_arms, 3), np.int64),
+        left=np.zeros((n_arms, len(Left)), np.int64),
         told=np.zeros(1, np.int64),
     )
 
@@ -172,9 +184,9 @@ def eliminate(arms: Arms, arm: int, round: int, objective: int, rival: int) -> N
         rival: beaten by whom.
     """
     arms.active[arm] = False
-    arms.left[arm, 0] = round
-    arms.left[arm, 1] = objective
-    arms.left[arm, 2] = rival
+    arms.left[arm, LEFT_AT] = round
+    arms.left[arm, LEFT_ON] = objective
+    arms.left[arm, LEFT_TO] = rival
 
 
 @kernel

@@ -20,7 +20,7 @@ from lexbandits._validation import (
     checked_settings,
     whole,
 )
-from lexbandits.policies.base import Elimination, Rules, ranked
+from lexbandits.policies.base import LEFT_AT, Elimination, Rules, ranked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -136,7 +136,7 @@ class Policy:
     def eliminations(self) -> tuple[Elimination, ...]:
         """Who left when, and on which objective and by whom it is out; in order of round, then arm."""
         left = self.state.arms.left
-        out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, 0]).tolist()]
+        out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, LEFT_AT]).tolist()]
         return tuple(sorted(out, key=lambda e: (e.round, e.arm)))
 
     @property

@@ -20,7 +20,7 @@ from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import fused, kernel, portion
 from lexbandits.evidence.radius import PRIOR as PRIOR
 from lexbandits.evidence.radius import time_uniform_intervals
-from lexbandits.policies.base import Arms, Rules, add_rewards, eliminate, fewest_pulls
+from lexbandits.policies.base import LEFT_ON, LEFT_TO, Arms, Rules, add_rewards, eliminate, fewest_pulls
 from lexbandits.policies.policy import Policy
 
 
@@ -217,10 +217,10 @@ def drop_rejected(
         rejected[spared] = False
     for arm in range(arms.active.size):
         if rejected[arm]:
-            arms.left[arm, 1], arms.left[arm, 2] = strongest(state, arm)
+            arms.left[arm, LEFT_ON], arms.left[arm, LEFT_TO] = strongest(state, arm)
     for arm in range(arms.active.size):  # when all rivals are named
         if rejected[arm]:
-            eliminate(arms, arm, issued, arms.left[arm, 1], arms.left[arm, 2])
+            eliminate(arms, arm, issued, arms.left[arm, LEFT_ON], arms.left[arm, LEFT_TO])
             state.passes.clock[ACTIVE] -= 1
     return rejected
 

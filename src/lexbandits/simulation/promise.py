@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lexbandits._validation import BEST, IfInfeasible, StopWhen
 from lexbandits.environments.instance import Instance
 from lexbandits.evidence.exact import rounding
+from lexbandits.policies.base import LEFT_AT, LEFT_ON
 from lexbandits.simulation.replicate import Runs
 
 
@@ -142,7 +143,7 @@ class Tolerances:
 def _acceptable(promise: Tolerances, runs: Runs) -> NDArray[np.bool_]:
     judged = []
     for answer, left, stopped in zip(runs.recommendation.tolist(), runs.left, runs.stopped, strict=True):
-        exits = {arm: int(left[arm, 1]) for arm in np.flatnonzero(left[:, 0]).tolist()}
+        exits = {arm: int(left[arm, LEFT_ON]) for arm in np.flatnonzero(left[:, LEFT_AT]).tolist()}
         judged.append(promise.kept(answer, exits, bool(stopped)))
     return np.array(judged, np.bool_)
 

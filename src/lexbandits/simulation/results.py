@@ -14,7 +14,7 @@ from lexbandits._jit import entry
 from lexbandits._validation import one_of, probability
 from lexbandits.curves import Figure
 from lexbandits.environments.instance import Distribution, Instance
-from lexbandits.policies.base import Elimination
+from lexbandits.policies.base import LEFT_AT, Elimination
 from lexbandits.simulation.promise import kept, lex_optimal
 from lexbandits.simulation.regret_curves import charges, rebuild
 from lexbandits.simulation.replicate import Runs
@@ -99,7 +99,7 @@ class Results:
             order = np.argsort(rounds, kind="stable")
             within = np.minimum(rounds[order], runs.rounds[:, None])
             for r in range(runs.rounds.size):
-                entry(rebuild, bulk=True)(runs.left[r, :, 0], within[r], rates, curves[r])
+                entry(rebuild, bulk=True)(runs.left[r, :, LEFT_AT], within[r], rates, curves[r])
             curves[:, order] = curves.copy()
         else:
             for r in range(runs.rounds.size):
@@ -148,7 +148,8 @@ class Results:
         instance = chosen.instance
         prefix = one_of("kind", kind, ("prefix", "objective")) == "prefix"
         wanted = instance.optimal_set if prefix else instance.objective_optimal_set
-        gone = np.where(runs.left[:, :, 0] > 0, runs.left[:, :, 0], runs.rounds[:, None]).astype(np.float64)
+        left_at = runs.left[:, :, LEFT_AT]
+        gone = np.where(left_at > 0, left_at, runs.rounds[:, None]).astype(np.float64)
         gone[runs.active] = np.nan
         reached = np.zeros((runs.rounds.size, instance.n_objectives))
         for i in range(instance.n_objectives):
@@ -193,7 +194,7 @@ class Results:
         if rows.size == 0:
             raise ValueError(f"cell {cell!r} has no replication {replication!r}")
         left = runs.left[rows[0]]
-        out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, 0]).tolist()]
+        out = [Elimination(arm, *map(int, left[arm])) for arm in np.flatnonzero(left[:, LEFT_AT]).tolist()]
         return tuple(sorted(out, key=lambda e: (e.round, e.arm)))
 
     @property

@@ -36,7 +36,7 @@ DIRECTIONS: dict[str, Direction] = {  # as people write them
     **dict.fromkeys(("maximize", "max", "higher"), Direction.MAXIMIZE),
     **dict.fromkeys(("minimize", "min", "lower"), Direction.MINIMIZE),
 }
-ALONE = frozenset(kind for kind in NoiseKind if not kind.n_numbers)
+ALONE = frozenset(kind for kind in NoiseKind if not kind.traits.n_numbers)
 AUTO = "auto"  # noise that was left out
 BURN_IN_TIMES = 4  # the largest value of a burn-in, at which cap="auto" cuts
 CUTS = ("cap", "floor", "above", "quantile")  # words that say what of the values it is about
@@ -270,7 +270,7 @@ class Objective:
     @property
     def is_exact(self) -> bool:
         """Whether it has no noise."""
-        return self.kind is NoiseKind.EXACT
+        return self.kind.traits.exact
 
     @property
     def is_relative(self) -> bool:
@@ -453,7 +453,7 @@ class Objective:
     @property
     def is_bounded(self) -> bool:
         """Whether its noise may be any, as long as values lie within their bounds."""
-        return self.kind.is_bounded
+        return self.kind.traits.bounded
 
     @property
     def most_apart(self) -> float:
@@ -546,10 +546,10 @@ class Objective:
                     f"{self}: {key}= does not go with a limit, on which arms tie that are within it: name "
                     "two objectives, one with the limit and one with the margin, to ask both"
                 )
-        if self.kind is NoiseKind.SYMMETRIC:
+        if not self.kind.traits.about_one_arm:
             raise StudyError(
-                f'{self}: "symmetric" noise is about differences of two arms and says nothing about one arm '
-                'and a limit: say noise="gaussian", "bernoulli" or ("bounded", low, high)'
+                f'{self}: "{self.kind}" noise is about differences of two arms and says nothing about one '
+                'arm and a limit: say noise="gaussian", "bernoulli" or ("bounded", low, high)'
             )
         if self.is_relative:
             raise StudyError(f"{self}: a limit is a number, so reference= does not go with it")
@@ -594,10 +594,10 @@ class Objective:
         if self.slack is not None:
             raise StudyError(f"{self}: slack= goes with a limit, at_least= or at_most=")
         margin, tie = self._margin, self._tie  # says what is wrong with either
-        if self.is_relative and self.kind is NoiseKind.SYMMETRIC:
+        if self.is_relative and not self.kind.traits.about_one_arm:
             raise StudyError(
-                f'{self}: a percentage of a mean weighs two arms unequally, of which "symmetric" noise says '
-                'nothing: say noise="gaussian" or ("bounded", low, high), or give the margin as a number'
+                f'{self}: a percentage of a mean weighs two arms unequally, of which "{self.kind}" noise '
+                'says nothing: say noise="gaussian" or ("bounded", low, high), or give the margin as a number'
             )
         if self.is_relative and margin >= 1:
             raise StudyError(f"{self}: the margin must be below 100 %, got {self.margin!r}")

@@ -374,15 +374,9 @@ class Spec:
             if objective.if_missing is not None and not self.is_list:  # where what is missing always is
                 parts.append(objective.if_missing)
             return parts[0] if len(parts) == 1 else parts
-        if objective.kind is NoiseKind.SUB_GAUSSIAN and self.is_list:
+        if self.is_list and (why := objective.kind.traits.not_about_lists):
             raise StudyError(
-                f"{objective}: given the mean of a list, its values are not sub-Gaussian of the same scale: "
-                'say noise=("bounded", low, high) or "gaussian", or scope="population"'
-            )
-        if objective.kind is NoiseKind.SYMMETRIC and self.is_list:
-            raise StudyError(
-                f'{objective}: "symmetric" noise says nothing about a list, which is drawn without '
-                'replacement: say noise=("bounded", low, high) or "gaussian", or scope="population"'
+                f'{objective}: {why}: say noise=("bounded", low, high) or "gaussian", or scope="population"'
             )
         if noise[2:] == (Dependence.INDEPENDENT,) and self.items is not None:
             raise StudyError(
@@ -512,7 +506,7 @@ def _check_served(objectives: tuple[Objective, ...], items: tuple[Any, ...] | No
                 f"{objective}: serve=True takes no percentages of a mean: say margin= as a number, or "
                 "reference=, the number they are of"
             )
-        if not (objective.is_bounded or objective.kind in (NoiseKind.SUB_GAUSSIAN, NoiseKind.EXACT)):
+        if not objective.kind.traits.about_averages:
             raise StudyError(
                 f"{objective}: serve=True compares the mean of two visitors with one, of which "
                 f'"{objective.kind}" noise says nothing. Say noise="bernoulli", ("bounded", low, high) or '

@@ -10,7 +10,6 @@ import numpy as np
 from lexbandits._arrays import Counts, Vector
 from lexbandits._cached import cached_property
 from lexbandits._printable import plain
-from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.evidence.ordinary import Estimate
 from lexbandits.outcomes import ArmOutcome, ClaimVerdict, DecidedBy, Decision, ObjectiveStage
 from lexbandits.policies.base import Elimination
@@ -392,7 +391,7 @@ class Estimates:
 
     def is_modelled(self, column: int) -> bool:
         """Whether a noise is assumed of values on a list; nothing is once all are there."""
-        is_modelled = self.objectives[column].kind in (NoiseKind.GAUSSIAN, NoiseKind.FINITE_VARIANCE)
+        is_modelled = self.objectives[column].kind.traits.unbounded
         rows = [row for row in self.answer.certificate if row["objective"] == self.objectives[column].name]
         return is_modelled and not all(row["exact"] for row in rows)
 

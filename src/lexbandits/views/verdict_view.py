@@ -692,7 +692,7 @@ def _lasts(verdict: Verdict) -> str:
         return "say how many items a cluster can have (max_cluster=)"
     if verdict.missing_reason == Flag.REPEATED_VALUES:
         return "values that repeat themselves are of another kind, say which, such as bounded"
-    if any(asked.kind is NoiseKind.FINITE_VARIANCE for asked in verdict.objectives):
+    if any(asked.kind.traits.approximate for asked in verdict.objectives):
         return "finite_variance is an approximation, say bounds, or cap="
     return "clusters or repeats of unequal size make it an approximation"
 

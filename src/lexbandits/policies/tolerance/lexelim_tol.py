@@ -22,13 +22,7 @@ from lexbandits.evidence.betting import STAKES, first_wealth
 from lexbandits.evidence.exact import check_exact
 from lexbandits.evidence.finite_variance import one_value_dominates
 from lexbandits.evidence.kinds import (
-    BOUNDED,
-    EXACT,
-    FINITE_VARIANCE,
-    GAUSSIAN,
     IN_PART,
-    SUB_GAUSSIAN,
-    SYMMETRIC,
     Kind,
     NoiseKind,
     checked_kinds,
@@ -37,7 +31,7 @@ from lexbandits.evidence.kinds import (
 )
 from lexbandits.evidence.symmetric import DEPTH as SYMMETRIC_DEPTH
 from lexbandits.outcomes import Flag
-from lexbandits.policies.base import Rules, Steps, untried
+from lexbandits.policies.base import LEFT_AT, LEFT_ON, Rules, Steps, untried
 from lexbandits.policies.policy import checked
 from lexbandits.policies.tolerance.anytime import beats_at, meets, violates
 from lexbandits.policies.tolerance.buffer import ResultBuffer
@@ -228,8 +222,8 @@ class LexElimTol(PlacePolicy):
 
     def _first_state(self) -> State:
         K, m = self.max_arms, self.n_objectives
-        bounded, preregistered = any(kind.code >= BOUNDED for kind in self._kinds), self._has_alpha_budget()
-        symmetric = any(kind.code == SYMMETRIC for kind in self._kinds)
+        bounded, preregistered = any(kind.traits.bounded for kind in self._kinds), self._has_alpha_budget()
+        symmetric = any(kind.noise is NoiseKind.SYMMETRIC for kind in self._kinds)
         n_pairs, depth = K * (K - 1) // 2, SYMMETRIC_DEPTH if symmetric else 5 if bounded else 3
         n_completed = n_pairs + K if any(kind.worst for kind in self._kinds) else 0
         limited = any(self._are_limits())
@@ -254,7 +248,7 @@ class LexElimTol(PlacePolicy):
             wealth=np.stack([np.tile(staked, (bets, 1, 2, 2, 1)), np.zeros((bets, m, 2, 2, STAKES.size))]),
             shares=no_shares(self._kinds, K) if "reference" in self._settings else np.zeros(NO_SHARES),
         )
-        state.clock[NEXT] = 1 if any(kind.code == EXACT for kind in self._kinds) else FIRST_EVALUATED
+        state.clock[NEXT] = 1 if any(kind.traits.exact for kind in self._kinds) else FIRST_EVALUATED
         return state
 
     def _nothing_told(self, **evidence: Vector) -> State:
@@ -267,7 +261,7 @@ class LexElimTol(PlacePolicy):
         offered = range(self.n_arms) if settings["offered"] is None else settings["offered"]
         masks = np.zeros((5, K), np.bool_)
         masks[OFFERED, list(offered)] = True
-        gaussian = any(kind.code == GAUSSIAN for kind in self._kinds)
+        gaussian = any(kind.traits.normal for kind in self._kinds)
         arms = untried(K, m)
         arms.active[:] = masks[OFFERED]
         return State(
@@ -314,12 +308,13 @@ class LexElimTol(PlacePolicy):
         targets = settings["at_least"]
         target = np.array([math.nan if t is None else t for t in targets or [None] * m], np.float64)
         for i in range(m):
-            if targets and targets[i] is not None and self._kinds[i].code == SYMMETRIC:
+            if targets and targets[i] is not None and not self._kinds[i].traits.about_one_arm:
                 raise ValueError(
-                    f'objective {i}: "symmetric" noise is about differences of two arms and says nothing '
-                    'about one arm and a target: say "gaussian", "bernoulli" or ("bounded", lo, hi)'
+                    f'objective {i}: "{self._kinds[i].noise}" noise is about differences of two arms and '
+                    'says nothing about one arm and a target: say "gaussian", "bernoulli" or '
+                    '("bounded", lo, hi)'
                 )
-            if fine[i] == 0 and self._kinds[i].code != EXACT and "n_items" not in settings:
+            if fine[i] == 0 and not self._kinds[i].traits.exact and "n_items" not in settings:
                 raise ValueError(
                     f"objective {i} needs a positive tolerance or a positive resolution to be settled, "
                     f"got tolerance {slack[i]:g} and resolution {settings['resolution']}"
@@ -343,16 +338,16 @@ class LexElimTol(PlacePolicy):
         if settings["stop_when"] != StopWhen.ANSWER:
             raise ValueError('leader_repeats needs stop_when="answer": only its proof has a leader')
         for i, kind in enumerate(self._kinds):
-            if not (kind.code in (SUB_GAUSSIAN, EXACT) or kind.code >= BOUNDED):
+            if not kind.traits.about_averages:
                 raise ValueError(
                     f"objective {i}: leader_repeats compares the mean of several values with one, of which "
-                    f'"{[*NoiseKind][kind.code]}" noise says nothing: say "bernoulli", ("bounded", lo, hi) '
+                    f'"{kind.noise}" noise says nothing: say "bernoulli", ("bounded", lo, hi) '
                     'or ("sub_gaussian", sd)'
                 )
         if settings.get("reference") is not None and any(settings["reference"]):
             raise ValueError("leader_repeats does not go with shares of a mean: give tolerances as numbers")
         self._kinds = tuple(
-            kind._replace(worst=max(kind.worst, IN_PART)) if kind.code >= BOUNDED else kind
+            kind._replace(worst=max(kind.worst, IN_PART)) if kind.traits.bounded else kind
             for kind in self._kinds
         )
 
@@ -380,12 +375,12 @@ class LexElimTol(PlacePolicy):
             if not reach[i] < 1:
                 raise ValueError(f"objective {i}: shares of a mean must be below all of it, got {reach[i]:g}")
             kind = self._kinds[i]
-            if kind.code == SYMMETRIC:
+            if not kind.traits.about_one_arm:
                 raise ValueError(
-                    f'objective {i}: a share of a mean weighs two arms unequally, of which "symmetric" noise '
-                    'says nothing: say "gaussian" or ("bounded", lo, hi), or give tolerances as numbers'
+                    f'objective {i}: a share of a mean weighs two arms unequally, of which "{kind.noise}" '
+                    'noise says nothing: say "gaussian" or ("bounded", lo, hi), or give tolerances as numbers'
                 )
-            if kind.code >= BOUNDED and (kind.low if sign > 0 else -kind.high) < 0:
+            if kind.traits.bounded and (kind.low if sign > 0 else -kind.high) < 0:
                 raise ValueError(f"objective {i}: shares of a mean need values that are not negative")
             found.append([of, sign])
         return found
@@ -408,7 +403,7 @@ class LexElimTol(PlacePolicy):
         own = (1.0 - ANYTIME_SHARE) * settings["delta"]
         not_worse, beats, meets = np.zeros(m), np.zeros(m), np.zeros(m)
         order = range(m) if settings["order"] is None else settings["order"]
-        noisy = [i for i in order if self._kinds[i].code != EXACT]
+        noisy = [i for i in order if not self._kinds[i].traits.exact]
         for position, i in enumerate(noisy):
             not_worse[i] = math.inf if limits[i] else math.log(rivals * 2**position / own)
             is_last = settings.get("baseline") is not None and i == noisy[-1] and not limits[i]
@@ -499,7 +494,7 @@ class LexElimTol(PlacePolicy):
         )
         old, state = self.state, new.state
         new._copy_evidence(self)
-        exact = [kind.code == EXACT for kind in self._kinds]  # compared with the new limits, anew
+        exact = [kind.traits.exact for kind in self._kinds]  # compared with the new limits, anew
         state.lcb[exact], state.bounds[exact] = -math.inf, (-math.inf, math.inf)
         for its, mine in zip(new._tallies(), self._tallies(), strict=True):
             its[...] = mine
@@ -510,11 +505,11 @@ class LexElimTol(PlacePolicy):
         while state.clock[NEXT] <= state.clock[PASS]:
             state.clock[NEXT] = next_evaluated(state.clock[NEXT])
         direct(begin)(state)
-        for arm in np.flatnonzero(state.arms.left[:, 0]).tolist():
+        for arm in np.flatnonzero(state.arms.left[:, LEFT_AT]).tolist():
             _, objective, rival = old.arms.left[arm].tolist()
-            still = objective == state.arms.left[arm, 1] and (rival < 0 or state.masks[OFFERED, rival])
-            if still and old.arms.left[arm, 0] > 0:
-                state.arms.left[arm, 0] = old.arms.left[arm, 0]
+            still = objective == state.arms.left[arm, LEFT_ON] and (rival < 0 or state.masks[OFFERED, rival])
+            if still and old.arms.left[arm, LEFT_AT] > 0:
+                state.arms.left[arm, LEFT_AT] = old.arms.left[arm, LEFT_AT]
         new._validator = copy.deepcopy(self._validator)
         return new
 
@@ -558,7 +553,7 @@ class LexElimTol(PlacePolicy):
         return tuple(
             i
             for i, kind in enumerate(self._kinds)
-            if kind.code == GAUSSIAN
+            if kind.traits.normal
             and any(one_value_returns(early[arm, i, : counts[arm, i]]) for arm in range(self.max_arms))
         )
 
@@ -600,12 +595,12 @@ class LexElimTol(PlacePolicy):
     @property
     def exact(self) -> bool:
         """Whether it is finished and no chance is involved, as no objective has noise."""
-        return self.finished and all(kind.code == EXACT for kind in self._kinds)
+        return self.finished and all(kind.traits.exact for kind in self._kinds)
 
     @property
     def asymptotic(self) -> bool:
         """Whether the promise is only approximate, as the noise is only known to have a variance."""
-        return any(kind.code == FINITE_VARIANCE for kind in self._kinds)
+        return any(kind.traits.approximate for kind in self._kinds)
 
     @property
     def assumption_warnings(self) -> tuple[tuple[int, int], ...]:
@@ -615,7 +610,7 @@ class LexElimTol(PlacePolicy):
             (arm, i)
             for i, kind in enumerate(self._kinds)
             for arm in range(self.max_arms)
-            if kind.code == FINITE_VARIANCE and one_value_dominates(*singles[arm, i, [0, 2, 4]].tolist())
+            if kind.traits.approximate and one_value_dominates(*singles[arm, i, [0, 2, 4]].tolist())
         )
 
     @property
@@ -650,7 +645,7 @@ class LexElimTol(PlacePolicy):
         x, earlier = self.recommendation, order[: order.index(i)]
         still = []
         for y in np.flatnonzero(state.masks[OFFERED]).tolist():
-            left = -1 if state.arms.active[y] else int(state.arms.left[y, 1])
+            left = -1 if state.arms.active[y] else int(state.arms.left[y, LEFT_ON])
             if left not in earlier and (y == x or not any(beats_at(state, j, x, y) for j in earlier)):
                 still.append(y)
                 if left != i and not violates(state.bounds, state.limits, i, y):
@@ -781,7 +776,7 @@ class LexElimTol(PlacePolicy):
     def _check_exact(self, arms: list[int], rewards: Vector) -> None:
         """Refuse a second, different value of an arm on an exact objective."""
         for i, kind in enumerate(self._kinds):
-            if kind.code != EXACT:
+            if not kind.traits.exact:
                 continue
             known = self.known_exactly(i)
             for arm, value in zip(arms, rewards[:, i].tolist(), strict=True):

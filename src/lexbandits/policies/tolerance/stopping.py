@@ -21,6 +21,7 @@ from lexbandits._jit import kernel
 from lexbandits.evidence.interval import kind_at
 from lexbandits.evidence.kinds import EXACT
 from lexbandits.outcomes import ClaimVerdict
+from lexbandits.policies.base import LEFT_ON
 from lexbandits.policies.tolerance.anytime import (
     against_target,
     anytime_evidence,
@@ -184,7 +185,7 @@ def plug_in(state: State, scratch: NDArray[np.bool_]) -> int:
 @kernel
 def is_out(active: NDArray[np.bool_], left: Counts, is_limit: NDArray[np.bool_], first: int, y: int) -> bool:
     """Whether an arm is out on the first objective, whoever answers; on a limit only the answer beats."""
-    return bool(not active[y] and left[y, 1] == first and not is_limit[first])
+    return bool(not active[y] and left[y, LEFT_ON] == first and not is_limit[first])
 
 
 @kernel(inline="never")

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from lexbandits._arrays import Counts, Vector
 from lexbandits._jit import kernel
+from lexbandits.policies.base import LEFT_AT, LEFT_ON, LEFT_TO
 from lexbandits.policies.tolerance.anytime import beats, close, is_apart, meets, misses, not_worse, violates
 from lexbandits.policies.tolerance.state import (
     BY_RULE,
@@ -173,8 +174,8 @@ def survey(state: State) -> None:
     for arm in range(alive.size):
         if alive[arm] and not active[arm]:  # the arm that beat it is out itself
             active[arm] = True
-            left[arm, 0] = left[arm, 1] = left[arm, 2] = 0
+            left[arm, LEFT_AT] = left[arm, LEFT_ON] = left[arm, LEFT_TO] = 0
         elif masks[OFFERED, arm] and not alive[arm]:
-            left[arm, 0] = clock[RESULTS] if active[arm] else left[arm, 0]
-            left[arm, 1], left[arm, 2] = why[arm, 0], why[arm, 1]
+            left[arm, LEFT_AT] = clock[RESULTS] if active[arm] else left[arm, LEFT_AT]
+            left[arm, LEFT_ON], left[arm, LEFT_TO] = why[arm, 0], why[arm, 1]
             active[arm] = False

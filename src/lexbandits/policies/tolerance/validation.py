@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lexbandits._arrays import Counts, Vector
-from lexbandits.evidence.kinds import GAUSSIAN, WATCHED, Kind, check_rewards, repetition_warning
+from lexbandits.evidence.kinds import WATCHED, Kind, check_rewards, repetition_warning
 from lexbandits.evidence.moments import ROUNDING
 
 EARLY = 1000  # values of an arm in which one must not come too often
@@ -79,7 +79,7 @@ class RewardValidator:
             return
         row = values.tolist()
         for i, kind in enumerate(self.kinds):
-            unsuspected = kind.code == GAUSSIAN and i not in self.suspect
+            unsuspected = kind.traits.normal and i not in self.suspect
             if unsuspected and any(old[i] == row[i] for old in early):
                 self.suspect[i] = arm
                 if not self.aloud:

@@ -10,7 +10,6 @@ import numpy as np
 from lexbandits._extras import need
 from lexbandits._printable import plain
 from lexbandits._validation import IfInfeasible
-from lexbandits.evidence.kinds import NoiseKind
 from lexbandits.outcomes import BaselineDecision, Flag, Scope
 from lexbandits.study.core.diagnostics import cannot_be_symmetric, diagnostics_of
 from lexbandits.study.core.messages import certified_reason, flag_messages
@@ -229,7 +228,7 @@ def _flags(replay: Replay) -> dict[Flag, dict[str, Any]]:
     if policy.asymptotic:
         kinds = {column: projection.spec.objectives[column].kind for column in named}
         flags[Flag.ASYMPTOTIC] = {
-            "objectives": [named[i] for i, kind in kinds.items() if kind is NoiseKind.FINITE_VARIANCE]
+            "objectives": [named[i] for i, kind in kinds.items() if kind.traits.approximate]
         }
     repeated = {*policy.repeated, *(cannot_be_symmetric(replay) if policy.finished else ())}
     if repeated:

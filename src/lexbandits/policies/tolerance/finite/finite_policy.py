@@ -18,7 +18,8 @@ from lexbandits._validation import checked_arm, checked_history, checked_pending
 from lexbandits.evidence.finite_population import MOST_LEVEL, finite_radius, lower_end, product, stakes
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.interval import told_difference, told_mean
-from lexbandits.evidence.kinds import BOUNDED, EXACT, FINITE_VARIANCE, SUB_GAUSSIAN, SYMMETRIC, Kind
+from lexbandits.evidence.kinds import Kind
+from lexbandits.policies.base import LEFT_AT, LEFT_ON
 from lexbandits.policies.policy import _same
 from lexbandits.policies.tolerance.buffer import Place
 from lexbandits.policies.tolerance.finite.finite_asking import ask
@@ -102,16 +103,12 @@ class FiniteLexElimTol(LexElimTol):
     def _first_state(self) -> State:
         settings, K, m = self._settings, self.max_arms, self.n_objectives
         self.n_items = N = whole("n_items", settings["n_items"], least=1)
-        if any(kind.code == SUB_GAUSSIAN for kind in self._kinds):
-            raise ValueError(
-                'noise "sub_gaussian" says nothing about a list, whose values are not sub-Gaussian given '
-                'their mean: say "bounded" or "gaussian", or leave out n_items (scope="population")'
-            )
-        if any(kind.code == SYMMETRIC for kind in self._kinds):
-            raise ValueError(
-                'noise "symmetric" says nothing about a list, whose values are drawn without replacement: '
-                'say "bounded" or "gaussian", or leave out n_items (scope="population")'
-            )
+        for i, kind in enumerate(self._kinds):
+            if why := kind.traits.not_about_lists:
+                raise ValueError(
+                    f'objective {i}: {why}: say "bounded" or "gaussian", or leave out n_items '
+                    '(scope="population")'
+                )
         since = self._checked_since(settings.get("since"))
         settings["since"] = since.tolist() if since.any() else None
         etas, weights, risks = stakes(N)
@@ -123,8 +120,8 @@ class FiniteLexElimTol(LexElimTol):
                 f"{size / 2**30:.1f} GiB, and more than {MOST_BYTES / 2**30:.0f} GiB is refused: "
                 "list fewer items or arms"
             )
-        bounded = any(kind.code >= BOUNDED for kind in self._kinds)
-        unbounded = any(kind.code < EXACT for kind in self._kinds)
+        bounded = any(kind.traits.bounded for kind in self._kinds)
+        unbounded = any(kind.traits.unbounded for kind in self._kinds)
         n_limited = K if self._are_limits().any() else 0
         state = self._nothing_told(
             pairs=np.zeros((pairs, m, 4)),
@@ -195,7 +192,7 @@ class FiniteLexElimTol(LexElimTol):
         """(m, 5, 2) N·x: what the sum of the list must exceed, of stored differences and values."""
         goals = np.zeros((self.n_objectives, 5, 2))
         for i, kind in enumerate(self._kinds):
-            if kind.code < BOUNDED:
+            if not kind.traits.bounded:
                 continue
             width = kind.high - kind.low
             tolerance, reach, target, floor = limits[i, [TOLERANCE, REACH, TARGET, FLOOR]].tolist()
@@ -354,7 +351,7 @@ class FiniteLexElimTol(LexElimTol):
         if self.population.status[arm, position] == EMPTY:
             raise ValueError(f"nothing was told of arm {arm} at position {position}: tell it")
         self._validator.check(arm, vector)
-        lost = np.array([kind.code < EXACT for kind in self._kinds]) & np.isnan(
+        lost = np.array([kind.traits.unbounded for kind in self._kinds]) & np.isnan(
             self.population.table[arm, position]
         )
         self.population.table[arm, position] = np.where(lost, math.nan, vector)
@@ -440,11 +437,10 @@ class FiniteLexElimTol(LexElimTol):
         for mine, its in zip(self._tallies(), new._tallies(), strict=True):
             its[...] = mine
         new._fold_all()
-        for arm in np.flatnonzero(new.state.arms.left[:, 0]).tolist():  # who was out already left then
-            _, objective, rival = self.state.arms.left[arm].tolist()
-            still = objective == new.state.arms.left[arm, 1] and rival == new.state.arms.left[arm, 2]
-            if still and self.state.arms.left[arm, 0] > 0:
-                new.state.arms.left[arm, 0] = self.state.arms.left[arm, 0]
+        old, left = self.state.arms.left, new.state.arms.left
+        for arm in np.flatnonzero(left[:, LEFT_AT]).tolist():  # who was out already left then
+            if old[arm, LEFT_AT] > 0 and (old[arm, LEFT_ON:] == left[arm, LEFT_ON:]).all():
+                left[arm, LEFT_AT] = old[arm, LEFT_AT]
         return new
 
     # --- what it knows
@@ -459,7 +455,7 @@ class FiniteLexElimTol(LexElimTol):
         """Whether the promise is only approximate, as a variance is only finite and values are unknown."""
         if not super().asymptotic:
             return False
-        return not self._rests_on(lambda kind: kind.code == FINITE_VARIANCE)
+        return not self._rests_on(lambda kind: kind.traits.approximate)
 
     def _rests_on(self, sure: Callable[[Kind], bool]) -> bool:
         """Whether the answer is proven if these objectives are evaluated by arithmetic alone."""
@@ -488,14 +484,14 @@ class FiniteLexElimTol(LexElimTol):
     def _parts(self, x: int, y: int, i: int) -> float:
         """How much of the evidence there is that x is not worse than y."""
         limits, kind = self.state.limits[i], self._kinds[i]
-        if kind.code == EXACT:
+        if kind.traits.exact:
             return 0.0
         enough = limits[NOT_WORSE_LEVEL] if self._has_alpha_budget() else limits[LEVEL] + LOG_2
         return float(min(1.0, max(0.0, self._evidence(NOT_WORSE, i, x, y) / enough)))
 
     def _evidence(self, claim: int, i: int, a: int, b: int) -> float:
         kind, row, way = self._kinds[i], pair_of(min(a, b), max(a, b), self.max_arms), int(a > b)
-        if kind.code >= BOUNDED:
+        if kind.traits.bounded:
             worth = float(self.population.wealth[row, i, :, 2 * way + claim].sum())
             return math.log(worth) if worth > 0.0 else 0.0
         boundary = self.state.limits[i, TOLERANCE] if claim == BEATS else -self.state.limits[i, REACH]
@@ -549,13 +545,13 @@ class FiniteLexElimTol(LexElimTol):
         """Where the mean of a − b, or of a if a = b, lies: misses with probability ≤ exp(−level)."""
         kind, population = self._kinds[i], self.population
         since = int(max(population.since[a], population.since[b]))
-        if kind.code == EXACT:
+        if kind.traits.exact:
             known = self.state.singles[[a, b], i, 0].min() > 0
             if a == b:
                 mean = float(self.state.arms.means[a, i])
                 return (mean, mean) if known else (-math.inf, math.inf)
             return float(self.state.lcb[i, a, b]), -float(self.state.lcb[i, b, a])
-        if kind.code < EXACT:
+        if kind.traits.unbounded:
             if a == b and np.isnan(self.state.limits[i, TARGET]):
                 return self._arm_interval(i, a, level)
             row = pair_of(a, b, self.max_arms) if a != b else row_of_arm(a, self.max_arms)
@@ -585,7 +581,7 @@ class FiniteLexElimTol(LexElimTol):
     def _arm_interval(self, i: int, a: int, level: float) -> tuple[float, float]:
         """Of an arm whose values are not bounded and which has no target, by its own moments."""
         n, mean, squares = self.state.singles[a, i, :3].tolist()
-        few = n < self.n_items and self._kinds[i].code == FINITE_VARIANCE and n < LARGE_SAMPLE
+        few = n < self.n_items and self._kinds[i].traits.approximate and n < LARGE_SAMPLE
         if self.population.since[a] > 0 or few:
             return -math.inf, math.inf
         radius = finite_radius(n, self.n_items, squares, level)
@@ -619,5 +615,5 @@ class FiniteLexElimTol(LexElimTol):
         if not self.finished:
             clock[CANDIDATE] = 0
         masks[BY_PROOF] = False
-        left[:, 0] = left[:, 0] > 0
+        left[:, LEFT_AT] = left[:, LEFT_AT] > 0
         return self.population, state._replace(clock=clock, masks=masks, arms=state.arms._replace(left=left))
