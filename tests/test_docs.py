@@ -34,6 +34,7 @@ def prose(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_give_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     for folder in ("examples", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     result = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8")

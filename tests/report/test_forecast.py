@@ -257,11 +257,14 @@ def test_gaussian_noise_has_no_worst_case():
 
 
 def test_bounds_give_the_worst_case_where_no_spread_is_reported():
-    """Values at the bounds, and the mean alone decides how many at which: for [0, 1] that is yes or no."""
+    """Values at the bounds, and the mean alone decides how many at which: for [0, 1] that is yes or no.
+
+    Bets on bounded values expect them to keep away from the ends, so here they take up to a third more.
+    """
     share = {"small": {"share": 0.8}, "large": {"share": 0.6}}
     kinds = [lb.Objective("share", margin=0.2, noise=noise) for noise in (("bounded", 0, 1), "bernoulli")]
     yes_or_no = [lb.forecast({**SPEC, "objectives": [kind]}, share, runs=20) for kind in kinds]
-    assert yes_or_no[0].ends == yes_or_no[1].ends
+    assert 1 <= sum(yes_or_no[0].ends) / sum(yes_or_no[1].ends) < 1.5
     assert yes_or_no[0].at_bounds == ("share",)
     assert yes_or_no[1].at_bounds == ()
     spec = {**SPEC, "objectives": SPEC["objectives"][1:]}

@@ -236,6 +236,7 @@ def test_two_notices_of_limits_never_share_a_name(tmp_path):
         objectives=[SimpleNamespace(name=name, limit=0.2) for name in ("errors", "errors late")],
         eliminations={},
         violates=lambda arm, column: (column, estimates.arms[arm]) in beyond,
+        policy=SimpleNamespace(stopped=()),
         replay=SimpleNamespace(projection=SimpleNamespace(offered=[0, 1], seq=9, at=0.0)),
     )
     registry = StudyRegistry(fast(tmp_path))

@@ -429,7 +429,7 @@ def test_the_best_arm_is_shown_while_the_service_is_away(running, monkeypatch):
     running.clear()
     monkeypatch.setattr(http_module, "VISITOR_WAITS", 600.0)
     study = create(running.link)
-    for number in range(150):
+    for number in range(60):
         trial = study.assign(f"v{number}")
         study.tell(trial, {"correct": int(trial.arm != "small"), "latency": 5 if trial.arm == "cot" else 9})
     assert study.answer.arm == "cot"

@@ -122,7 +122,7 @@ def test_a_disk_that_is_read_only(disk, remount, tmp_path, closed):
             if closed:
                 assert done.returncode == 0, (words, done.stderr)
             else:
-                assert "copy s.db and s.db-wal to a folder that can be written" in done.stderr
+                assert "Copy s.db and s.db-wal to a folder that can be written" in done.stderr
         if closed:
             assert f"results: {told}" in process("study", "status", "models", storage=path).stdout
             looked = lb.open_study("models", path, read_only=True)

@@ -59,7 +59,7 @@ def test_cp_without_the_log(tmp_path, written):
     told = elsewhere(path, "go_on(study, 10); print(study.status.results)")
     assert told == "30", "twenty of the backup, and ten"
     for use in (study.ask, lambda: study.status, lambda: study.note("x"), lambda: study.heartbeat("w")):
-        with pytest.raises(lb.StorageError, match=r"overwritten.*stop every worker.*with mv"):
+        with pytest.raises(lb.StorageError, match=r"overwritten.*Stop every worker.*with mv"):
             use()
     study.close()
     with pytest.raises(lb.StorageError, match="overwritten"):

@@ -43,7 +43,7 @@ def test_the_leader_has_two_places_of_a_pass_and_the_answer_is_replayed(storage)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"objectives": [lb.Objective("s", margin=1)]}, '"symmetric" noise says nothing: say noise="bern'),
+        ({"objectives": [lb.Objective("s", margin=1)]}, '"symmetric" noise says nothing. Say noise="bern'),
         ({"objectives": [lb.Objective("s", margin=1, noise="gaussian")]}, '"gaussian" noise says nothing'),
         ({"objectives": [lb.Objective("s", margin="5%", noise=("bounded", 0, 9))]}, "no percentages"),
         ({"items": ["a", "b"]}, "visitors, who come once"),

@@ -6,6 +6,7 @@ Pure: no clock, no storage, no policy.
 import copy
 import json
 import math
+import reprlib
 import struct
 import zlib
 from array import array
@@ -35,6 +36,7 @@ from lexbandits.study.objective import Objective
 from lexbandits.study.spec import Spec, check_format, checked_arm, in_drawn_order
 
 CACHE_FORMAT = 12
+LONGEST_ERROR = 400  # characters, of what a damaged event raises
 MADE_ANEW = {"spec", "open", "counts", "exact_columns", "drawn", *COLUMNS}  # from what a cache keeps
 TABLES = ("exact", "first_told", "parts", "holes", "again")  # whose keys JSON would make texts
 SETS = ("retries", "filled_late")
@@ -107,12 +109,14 @@ class Projection(TrialTable):
             handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
-                    f"event {seq} is of the unknown kind {event.kind!r}: written by a newer lexbandits"
+                    f"event {seq} is of the unknown kind {reprlib.repr(event.kind)}: written by a newer lexbandits"
                 )
             try:
                 handler(self, event)
-            except StudyError:
-                raise
+            except StudyError as error:
+                if len(str(error)) < LONGEST_ERROR:
+                    raise
+                raise _damaged(event, f"{str(error)[:200]} …") from error  # it repeats what was damaged
             except ODD as error:
                 raise _damaged(event, f"{type(error).__name__} {str(error)[:200]}") from error
             self.seq = seq
