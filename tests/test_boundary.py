@@ -27,7 +27,7 @@ from lexbandits.evidence.kinds import spread_kinds
 from lexbandits.evidence.moments import push_squares
 from support.examples import up_to
 
-UNIT, COIN = spread_kinds([["bounded", 0.0, 1.0], "bernoulli"], 2)
+UNIT, COIN = spread_kinds([["bounded", 0.0, 1.0, "steady"], "bernoulli"], 2)
 KNOWN = {UNIT: (2, 0.02, 0.97), COIN: (4, 0.5, 0.9)}  # values and M2 before the first; the most a bet loses
 
 

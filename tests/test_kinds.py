@@ -77,7 +77,7 @@ def test_a_setting_survives_json_and_means_the_same(kind):
         assert again == setting == checked_kinds(again, None, m)
         assert spread_kinds(setting, m) == (only(kind),) * m or np.isnan(only(kind).sd)
         rows = kind_rows(spread_kinds(setting, m))
-        assert rows.shape == (m, 6)
+        assert rows.shape == (m, 7)
         np.testing.assert_equal(tuple(kind_at(rows, m - 1)), tuple(only(kind)))
 
 

@@ -233,7 +233,7 @@ def test_who_is_seen_to_beat_is_seen_to_be_no_worse(noise, of):
 
 
 def test_wealth_may_be_more_or_less_than_a_product_can_hold():
-    state = told(("bounded", 0.0, 1.0), [0.5, 0.5]).state
+    state = told(("bounded", 0.0, 1.0, "steady"), [0.5, 0.5]).state
     row, width, aim = np.concatenate([[0.0] * BETS, [1.0] * STAKES.size, [0.0] * STAKES.size]), 1.9, 0.1
     for value in [-1.0] * 150 + [0.9] * 1500:
         bet_on_share(row, kind_at(state.kinds, 0), (0.9, -1.0, 0.0), value, aim)

@@ -13,7 +13,7 @@ from math import erfc, exp, expm1, inf, isnan, log, log1p, nan, sqrt, tanh
 RHO = 30.0
 GRID = [(0.5, 0.10), (1.0, 0.34), (2.0, 0.26), (4.0, 0.13), (8.0, 0.07), (inf, 0.10)]  # stakes, weights
 STEADY_GRID = [(0.5, 0.15), (1.0, 0.42), (2.0, 0.18), (4.0, 0.07), (8.0, 0.05), (inf, 0.13)]
-WITH_ENDS = ("bounded", "bernoulli")
+WITH_ENDS = ("bounded", "bernoulli", "steady")
 
 
 class Rules:
@@ -61,7 +61,7 @@ def first_guess(kind):
 
 
 def is_steady(kind):
-    return kind[0] == "bounded" and not kind[3:]
+    return kind[0] == "steady"
 
 
 def grid_of(kind):

@@ -20,6 +20,7 @@ KINDS = [
     APART,
     ["bounded", -1.0, 3.0],
     ["bounded", -1.0, 3.0, "worst"],
+    ["bounded", -1.0, 3.0, "steady"],
     "bernoulli",
     ["bernoulli", "worst"],
     "exact",
@@ -44,6 +45,8 @@ def plain(kind):
         return ("bounded", 0.0, 1.0, "worst")
     if kind == "bernoulli":
         return ("bernoulli", 0.0, 1.0)
+    if kind[-1] == "steady":
+        return ("steady", *kind[1:-1])
     return (kind,) if isinstance(kind, str) else tuple(kind)
 
 
@@ -84,7 +87,7 @@ def worlds(draw, kinds=KINDS, targets=(None, 0.3, 0.4, 0.9, 5.0), arms=(1, 5)):
                 value = sum([0.1] * level[arm][i])  # 0.30000000000000004
             elif "bernoulli" in kind:
                 value = float(0.25 + 0.15 * level[arm][i] + shift > 0.5)
-            elif plain(kind)[0] == "bounded":
+            elif plain(kind)[0] in ("bounded", "steady"):
                 value = min(3.0, max(-1.0, value))
             values.append(None if (7 * number + 5 * arm + 3 * i) % 13 in lost else value)
         return values

@@ -16,16 +16,16 @@ from lexbandits._arrays import Vector
 from lexbandits._jit import kernel
 from lexbandits.evidence.finite_variance import LARGE_SAMPLE
 from lexbandits.evidence.gaussian import gaussian_log_evidence
-from lexbandits.evidence.kinds import BERNOULLI, BOUNDED, FINITE_VARIANCE, SUB_GAUSSIAN, SYMMETRIC, Kind
+from lexbandits.evidence.kinds import FINITE_VARIANCE, SUB_GAUSSIAN, SYMMETRIC, Kind
 
 # Stakes in units of what suits a truth one resolution above the boundary, and what is staked on each.
 STAKES = np.array([0.5, 1.0, 2.0, 4.0, 8.0, math.inf])
 SHARES = np.array([0.10, 0.34, 0.26, 0.13, 0.07, 0.10])
-STEADY_SHARES = np.array([0.15, 0.42, 0.18, 0.07, 0.05, 0.13])  # of a kind that is `STEADY`
+STEADY_SHARES = np.array([0.15, 0.42, 0.18, 0.07, 0.05, 0.13])  # where values are steady
 HIGHEST_STAKE = 16.0  # in place of the last one where values are not bounded
 # Of bounded values: the number and M2 of values imagined before the first, and the share of the wealth that
-# one bet may lose. 0/1 values and missing ones jump from end to end, and rarely, so early calm proves little.
-# Other measures keep to a small part of their range: there the largest stake is the best one, and early.
+# one bet may lose. Values may jump from end to end, and rarely, so early calm proves little. Those that are
+# `steady` keep to a small part of their range: there the largest stake is the best one, and early.
 Caution = tuple[float, float, float]
 JUMPING: Caution = (4.0, 0.5, 0.9)
 STEADY: Caution = (2.0, 0.02, 0.97)
@@ -54,8 +54,8 @@ def keep_logarithms(wealth: Vector, row: int, i: int, claim: int) -> None:
 
 def first_wealth(kinds: Sequence[Kind]) -> Vector:
     """(objectives, stakes) what is staked before the first value; all of it is 1."""
-    steady = [kind.code >= BOUNDED and caution_of(kind) == STEADY for kind in kinds]
-    return np.where(np.array(steady)[:, None], STEADY_SHARES, SHARES)
+    steady = np.array([kind.steady > 0.0 for kind in kinds])
+    return np.where(steady[:, None], STEADY_SHARES, SHARES)
 
 
 @kernel
@@ -94,7 +94,7 @@ def bet(
 @kernel
 def caution_of(kind: Kind) -> Caution:
     """How carefully a bounded kind is bet on."""
-    return JUMPING if kind.code == BERNOULLI or kind.worst > 0.0 else STEADY
+    return STEADY if kind.steady > 0.0 else JUMPING
 
 
 @kernel

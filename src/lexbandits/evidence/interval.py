@@ -29,7 +29,8 @@ SLACK = 0.5  # of evidence at a boundary: four moments say a little less now and
 def kind_at(rows: Vector, objective: int) -> Kind:
     """The kind of an objective from `kinds.kind_rows`."""
     code, low, high = int(rows[objective, 0]), rows[objective, 1], rows[objective, 2]
-    return Kind(code, low, high, rows[objective, 3], rows[objective, 4], rows[objective, 5])
+    sd, pair_sd, worst, steady = rows[objective, 3:7]
+    return Kind(code, low, high, sd, pair_sd, worst, steady)
 
 
 @kernel

@@ -62,6 +62,16 @@ class Dependence(Code):
     INDEPENDENT = "independent"
 
 
+class Spread(Code):
+    """What is expected of bounded values. It decides which stakes are tried, and never what is true.
+
+    Attributes:
+        STEADY: values keep to a small part of their range, as times below a cap do.
+    """
+
+    STEADY = "steady"
+
+
 class Missing(Code):
     """What is done about a value that is missing.
 
@@ -119,7 +129,7 @@ NAMES = tuple(NoiseKind)
 CODES = {kind: code for code, kind in enumerate(NAMES)}
 FORMS = (
     '"gaussian", "symmetric", "bernoulli", ("bernoulli", "worst"), ("bounded", lo, hi), '
-    '("bounded", lo, hi, "worst"), ("sub_gaussian", sd), '
+    '("bounded", lo, hi, "worst"), ("bounded", lo, hi, "steady"), ("sub_gaussian", sd), '
     '("sub_gaussian", sd, "independent"), "finite_variance" or "exact"'
 )
 IN_PART = 0.5  # Kind.worst where a mean of several values counts so if some of them are missing
@@ -135,6 +145,7 @@ class Kind(NamedTuple):
     sd: float = math.nan  # sub-Gaussian scale of one arm's values,
     pair_sd: float = math.nan  # and of the difference of two arms' values in one pass
     worst: float = 0.0  # 1 if a missing value counts as the worst it could have been, or IN_PART
+    steady: float = 0.0  # 1 if values are expected to keep to a small part of their range
 
     @property
     def noise(self) -> NoiseKind:
@@ -186,7 +197,7 @@ def spread_kinds(setting: Setting, n_objectives: int) -> tuple[Kind, ...]:
 
 
 def kind_rows(kinds: Sequence[Kind]) -> Vector:
-    """(m, 6) the kinds as an array, a row each, for a state; `interval.kind_at` reads them."""
+    """(m, 7) the kinds as an array, a row each, for a state; `interval.kind_at` reads them."""
     return np.array(kinds, dtype=np.float64).reshape(len(kinds), len(Kind._fields))
 
 
@@ -244,7 +255,8 @@ def _checked_kind(name: str, kind: Any) -> Setting:
         raise ValueError(f"{name}: unknown kind {word!r}; {hint}it must be {FORMS}")
     word = str(word)
     if word == NoiseKind.BOUNDED:
-        return [word, *_checked_bounds(name, kind, rest)]
+        steady = [Spread.STEADY.value] if rest[-1:] == [Spread.STEADY] else []
+        return [word, *_checked_bounds(name, kind, rest[:-1] if steady else rest), *steady]
     if word == NoiseKind.SUB_GAUSSIAN:
         if not rest or len(rest) > 2 or (rest[1:] and rest[1] not in set(Dependence)):
             raise ValueError(
@@ -281,7 +293,7 @@ def _kind(setting: Setting) -> Kind:
     if word == NoiseKind.BERNOULLI:
         return Kind(BERNOULLI, 0.0, 1.0, worst=worst)
     if word == NoiseKind.BOUNDED:
-        return Kind(BOUNDED, numbers[0], numbers[1], worst=worst)
+        return Kind(BOUNDED, *numbers[:2], worst=worst, steady=float(numbers[-1:] == [Spread.STEADY]))
     if word == NoiseKind.SUB_GAUSSIAN:
         factor = math.sqrt(2.0) if numbers[1:] == [Dependence.INDEPENDENT] else 2.0
         return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=factor * numbers[0])

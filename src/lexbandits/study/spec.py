@@ -17,7 +17,7 @@ import numpy as np
 from lexbandits._arrays import Vector
 from lexbandits._cached import cached_property
 from lexbandits._validation import BEST, IfInfeasible, flag, positive, probability, real, toml_table, whole
-from lexbandits.evidence.kinds import Dependence, NoiseKind
+from lexbandits.evidence.kinds import Dependence, NoiseKind, Spread
 from lexbandits.outcomes import Scope
 from lexbandits.study.errors import (
     StorageVersionError,
@@ -373,6 +373,8 @@ class Spec:
                 parts = [NoiseKind.BOUNDED.value, 0.0 - high, 0.0 - low]
             if objective.if_missing is not None and not self.is_list:  # where what is missing always is
                 parts.append(objective.if_missing)
+            elif objective.cap is not None and not self.is_list:
+                parts.append(Spread.STEADY.value)
             return parts[0] if len(parts) == 1 else parts
         if self.is_list and (why := objective.kind.traits.not_about_lists):
             raise StudyError(

@@ -112,7 +112,7 @@ def arm_evidence(state: State, claim: int, i: int, arm: int) -> float:
     lead = mean - limits[i, FLOOR] if claim == MEETS else limits[i, TARGET] - mean
     if kind.code == EXACT:
         return math.inf if n > 0.0 and (lead > 0.0 or (claim == MEETS and lead == 0.0)) else -math.inf
-    alone = Kind(kind.code, kind.low, kind.high, kind.sd, kind.sd, kind.worst)
+    alone = Kind(kind.code, kind.low, kind.high, kind.sd, kind.sd, kind.worst, kind.steady)
     return moment_bets(alone, n, lead, squares, HALF * limits[i, REACH])
 
 

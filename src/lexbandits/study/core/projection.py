@@ -109,7 +109,8 @@ class Projection(TrialTable):
             handler = MEANINGS.get(event.kind)
             if handler is None:
                 raise StorageVersionError(
-                    f"event {seq} is of the unknown kind {reprlib.repr(event.kind)}: written by a newer lexbandits"
+                    f"event {seq} is of the unknown kind {reprlib.repr(event.kind)}: "
+                    "written by a newer lexbandits"
                 )
             try:
                 handler(self, event)
