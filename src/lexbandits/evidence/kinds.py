@@ -293,7 +293,8 @@ def _kind(setting: Setting) -> Kind:
     if word == NoiseKind.BERNOULLI:
         return Kind(BERNOULLI, 0.0, 1.0, worst=worst)
     if word == NoiseKind.BOUNDED:
-        return Kind(BOUNDED, *numbers[:2], worst=worst, steady=float(numbers[-1:] == [Spread.STEADY]))
+        steady = float(numbers[-1:] == [Spread.STEADY])
+        return Kind(BOUNDED, numbers[0], numbers[1], worst=worst, steady=steady)
     if word == NoiseKind.SUB_GAUSSIAN:
         factor = math.sqrt(2.0) if numbers[1:] == [Dependence.INDEPENDENT] else 2.0
         return Kind(SUB_GAUSSIAN, sd=numbers[0], pair_sd=factor * numbers[0])
