@@ -174,3 +174,24 @@ def test_tables_of_odd_values_are_judged_or_refused():
             verdicts += 1
             assert "elimination" not in {found.by for found in verdict.outcomes.values()}, (values, verdict)
     assert min(verdicts, refused) > 20
+
+
+@pytest.mark.parametrize(
+    ("noise", "values"),
+    [
+        ("finite_variance", lambda rng, size: rng.exponential(size=size)),
+        ("gaussian", lambda rng, size: np.round(rng.exponential(size=size))),
+    ],
+    ids=["approximate", "repeated"],
+)
+@pytest.mark.parametrize("rule", [{"margin": 0.4}, {"at_least": 8.0, "slack": 0.5}], ids=["margin", "limit"])
+def test_nothing_is_said_of_arms_where_a_flag_takes_the_certificate_away(noise, values, rule):
+    """Which arms are out is a claim at the same confidence, so it needs what a certificate needs."""
+    rng, rows = np.random.default_rng(0), {"arm": [], "item": [], "x": []}
+    for arm, mean in (("a", 10.0), ("b", 5.0), ("c", 1.0)):
+        rows["arm"] += [arm] * 40
+        rows["item"] += [*range(40)]
+        rows["x"] += (mean + values(rng, 40)).tolist()
+    verdict = lb.judge(rows, [lb.Objective("x", noise=noise, **rule)], arm="arm", item="item")
+    assert not verdict.certified
+    assert {became.outcome for became in verdict.outcomes.values()} == {"undecided"}

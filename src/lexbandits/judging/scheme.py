@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandits._arrays import Vector
-from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, VIOLATES, Claims
-from lexbandits.outcomes import ClaimVerdict, Flag
+from lexbandits.judging.claims import BEATS, BELOW, HOLDS, MEETS, UNSURE, VIOLATES, Claims
+from lexbandits.outcomes import ClaimVerdict
 from lexbandits.study.measure.progress import watched
 
 OPEN, BEATEN = ClaimVerdict.OPEN, ClaimVerdict.BEATEN
@@ -319,20 +319,22 @@ def beats(claims: Claims, i: int, a: int, b: int, delta: float) -> bool:
     """Say whether a is shown to be better than b where all facts hold together.
 
     With "not worse" beside it, both together cost one level: at most one of the two can be false. A claim
-    that a tail which the sample missed could explain ("skewed") is not made, nor would it be certified.
+    with a flag that would take a certificate away is not made.
     """
     if claims.is_limit[i] and not claims.says(BELOW, i, b, None, claims.side(i, delta, alone=True)):
         return False
     side = claims.side(i, delta)
     if not (claims.says(BEATS, i, a, b, side) and claims.says(HOLDS, i, a, b, side)):
         return False
-    return Flag.SKEWED not in claims.doubts(BEATS, i, a, b, side)
+    return UNSURE.isdisjoint(claims.doubts(BEATS, i, a, b, side))
 
 
 def violates(claims: Claims, i: int, a: int, delta: float) -> bool:
     """Whether a is below the limit as written; with "below the inner line" beside it, as in `beats`."""
     alone = claims.side(i, delta, alone=True)
-    return all(claims.says(fact, i, a, None, alone) for fact in (VIOLATES, BELOW))
+    if not all(claims.says(fact, i, a, None, alone) for fact in (VIOLATES, BELOW)):
+        return False
+    return UNSURE.isdisjoint(claims.doubts(VIOLATES, i, a, None, alone))
 
 
 def tiers_of(claims: Claims, delta: float) -> list[list[int]]:
