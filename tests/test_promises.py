@@ -88,11 +88,13 @@ class Kind:
     margin: float
     best: float
     draw: Callable[[np.random.Generator, float], float]
+    is_capped: bool = False  # at its upper bound, so that its values are expected to be steady
 
     @property
     def words(self):
         """What an objective says of it."""
-        return {"margin": self.margin, "tie": self.tie, "noise": self.noise}
+        noise = {"cap": self.noise[2]} if self.is_capped else {"noise": self.noise}
+        return {"margin": self.margin, "tie": self.tie, **noise}
 
 
 def _often_zero(rng, mean):
@@ -113,7 +115,9 @@ KINDS = {
 }
 # only where an attack names them: values that hardly ever leave an end of their range
 ALL_KINDS = KINDS | {
-    "rare": Kind(("bounded", 0.0, 10.0), 0.5, 1.5, 9.9, lambda rng, mean: 10.0 * (rng.random() < mean / 10))
+    "rare": Kind(
+        ("bounded", 0.0, 10.0), 0.5, 1.5, 9.9, lambda rng, mean: 10.0 * (rng.random() < mean / 10), True
+    )
 }
 OF_ONE_ARM = tuple(name for name, kind in KINDS.items() if kind.noise != "symmetric")  # or percentages
 

@@ -121,7 +121,9 @@ class LexElimTol(PlacePolicy):
             ("bounded", lo, hi). ("sub_gaussian", sd), or ("sub_gaussian", sd, "independent") where the arms
             of a pass share nothing. "exact". "finite_variance", which is approximate. With "worst" last,
             ("bounded", lo, hi, "worst") or ("bernoulli", "worst"), a missing value counts as the worst it
-            could have been for whatever is claimed.
+            could have been for whatever is claimed. ("bounded", lo, hi, "steady"): values are expected in a
+            small part of the bounds, as times below a cap are. That takes fewer results where it is true
+            and more where it is not; what is claimed holds either way.
         noise_sd: short for ("sub_gaussian", sd, "independent").
         at_least: None or a number per objective: a target; all arms that meet it tie.
         if_infeasible: "continue" as on any other objective where nobody meets a target, or "stop".
