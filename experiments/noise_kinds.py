@@ -47,7 +47,7 @@ def results(scenario: str, kind: str, seed: int, run: int) -> tuple[int, int]:
         runs = {str(arm): column.tolist() for arm, column in enumerate(burnt.T)}
         asked = asked.capped_by(runs)
         cap = asked.bounds[1]
-        noise = ("bounded", -cap, 0.0)
+        noise = ("bounded", -cap, 0.0, "steady")
     arms = values.shape[1]
     policy = LexElimTol(arms, 1, delta=0.05, tolerance=MARGIN / 2, noise=noise).quiet()
     taken = np.zeros(arms, np.int64)

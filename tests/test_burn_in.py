@@ -10,6 +10,7 @@ import pytest
 
 import lexbandits as lb
 from support import command
+from support.journals import replay_of
 
 SECONDS = lb.Objective("seconds", "minimize", unit="s", margin=0.5, cap="auto")
 RUNS = {"seconds": {"a": [0.3, 0.41], "b": [0.79]}}
@@ -287,3 +288,17 @@ def test_two_runs_that_begin_together_share_one_burn_in(tmp_path):
     assert all("burn-in: 3 runs" in said for said in told)
     assert (tmp_path / "ran").read_text().count("\n") == 6 + 6 + 4
     assert lb.open_study("naps", where).status.results == 4
+
+
+def test_a_burn_in_with_zeros_lets_nobody_expect_steady_values():
+    """Of most visitors revenue is 0: bets that expect times would lose nearly all at the first purchase."""
+    asked = lb.Objective("revenue", margin=1, cap="auto")
+    for values, steady in (([3.0, 4.0], True), ([0.0, 4.0], False)):
+        study = lb.create_study(
+            "s", arms=["a", "b"], objectives=[asked], seed=0, burn_in={"revenue": {"a": values, "b": [2.0]}}
+        )
+        assert (replay_of(study).projection.settings["noise"][0][-1] == "steady") == steady
+    plain = lb.create_study(
+        "s", arms=["a", "b"], objectives=[lb.Objective("revenue", margin=1, cap=9)], seed=0
+    )
+    assert replay_of(plain).projection.settings["noise"] == [["bounded", 0.0, 9.0]]

@@ -88,12 +88,12 @@ class Kind:
     margin: float
     best: float
     draw: Callable[[np.random.Generator, float], float]
-    is_capped: bool = False  # at its upper bound, so that its values are expected to be steady
+    is_capped: bool = False  # by a burn-in, at its upper bound, so that its values are expected to be steady
 
     @property
     def words(self):
         """What an objective says of it."""
-        noise = {"cap": self.noise[2]} if self.is_capped else {"noise": self.noise}
+        noise = {"cap": "auto"} if self.is_capped else {"noise": self.noise}
         return {"margin": self.margin, "tie": self.tie, **noise}
 
 
@@ -153,6 +153,8 @@ class World:
     def study(self, seed, delta, *, arms=("best", "worse"), agreed=None, **words):
         objectives = [lb.Objective("score", **self.kind.words, **(agreed or {})), TASTE]
         words = {"arms": list(arms), "objectives": objectives, "delta": delta, "seed": seed, **words}
+        if self.kind.is_capped:
+            words["burn_in"] = {"score": {arm: [self.kind.noise[2] / 4] for arm in arms}}
         return lb.create_study("attacked", MemoryStorage(), **words)
 
 

@@ -364,6 +364,11 @@ class Spec:
             str(objective.reference): objective.name for objective in relative if not objective.is_of_best
         }
 
+    def _seems_steady(self, objective: Objective) -> bool:
+        """Whether a burn-in has set its cap, and had no zeros, as times have none and revenue has many."""
+        by_arm = (self.burn_in or {}).get(objective.name, {})
+        return bool(by_arm) and not self.is_list and all(min(values) > 0 for values in by_arm.values())
+
     def _signed_noise(self, objective: Objective) -> Any:
         noise = objective.noise
         if objective.is_bounded:
@@ -373,7 +378,7 @@ class Spec:
                 parts = [NoiseKind.BOUNDED.value, 0.0 - high, 0.0 - low]
             if objective.if_missing is not None and not self.is_list:  # where what is missing always is
                 parts.append(objective.if_missing)
-            elif objective.cap is not None and not self.is_list:
+            elif self._seems_steady(objective):
                 parts.append(Spread.STEADY.value)
             return parts[0] if len(parts) == 1 else parts
         if self.is_list and (why := objective.kind.traits.not_about_lists):
