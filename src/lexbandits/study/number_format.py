@@ -112,6 +112,8 @@ def bound(
     '0.11'
     >>> bound(Objective("correct", margin=0.2), 0.1032, "down", beyond=0.1)
     '0.103'
+    >>> bound(Objective("seconds", margin=100), 100.00000000001, "down", beyond=100)
+    '100'
     """
     if objective.is_exact or not math.isfinite(number):
         return value(objective, number, unit=unit)
@@ -120,6 +122,8 @@ def bound(
         places = DIGITS - 1 - math.floor(math.log10(abs(number)))
     while more < 6 and abs(_rounded(number, places + more, rounded) - beyond) <= 1e-9 * abs(beyond):
         more += 1
+    if abs(_rounded(number, places + more, rounded) - beyond) <= 1e-9 * abs(beyond):
+        more = 0  # it is this line
     return value(objective, _rounded(number, places + more, rounded), unit=unit, more=more)
 
 
