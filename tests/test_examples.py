@@ -35,8 +35,9 @@ def skeleton(text, study):
         # on a busy machine a diagnostic may warn
         line = re.sub("certified (.*?),? but diagnostics warn: .* declared", r"certified \1", line)
         line = re.sub(r"beaten by 'ARM'|better|not_worse|tied|candidate|left", "FATE", line)
-        line = re.sub("[━─]+", "━", line)
-        lines.add(" ".join(line.split()))
+        line = " ".join(re.sub("[━─]+", "━", line).split())
+        if not line.startswith("ARM "):  # each arm has its own fate
+            lines.add(line)
     return lines
 
 
