@@ -348,6 +348,19 @@ def test_bytes_that_were_damaged_are_noticed_or_change_nothing(exported, tmp_pat
             assert [json.loads(line) for line in damaged.splitlines()] == list(map(json.loads, exported))
 
 
+@pytest.mark.parametrize("word", ["asked", "margin", "latency"])  # an event, a setting, an objective
+def test_a_name_of_thousands_of_characters_is_not_repeated_in_full(exported, tmp_path, word):
+    path, long = tmp_path / "long.jsonl", f'"{word}{"9" * 5000}"'
+    for line, number in ((line, number) for number, line in enumerate(exported) if f'"{word}"' in line):
+        changed = [*exported[:number], line.replace(f'"{word}"', long, 1), *exported[number + 1 :]]
+        path.write_text("".join(f"{each}\n" for each in changed))
+        problems = noticed(path)
+        assert problems
+        assert all(len(problem) < 600 for problem in problems)
+        if number > 20:
+            break
+
+
 @pytest.mark.parametrize("deep", [100, 500, 900, 990, 2000])
 def test_a_payload_that_is_nested_deeply_is_refused_or_noticed(exported, tmp_path, deep):
     path, words = tmp_path / "deep.jsonl", json.loads(exported[-1])
